@@ -206,9 +206,8 @@ def _read_text(path: Path, text: str) -> ImportDocument:
         raise BundleError("it holds no memories")
     for known in registry.formats():
         if known.document is not None and known.document.member in document:
-            store = known.document.read(document)
-            own = text if known.document.plan_import is not None else ""
-            return ImportDocument(path, known.name, (replace(store, document=own),))
+            store = replace(known.document.read(document), document=text)
+            return ImportDocument(path, known.name, (store,))
     return ImportDocument(path, "jsonl", _group_by_store([decode_memory(document)]))
 
 

@@ -11,7 +11,7 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -24,19 +24,20 @@ _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 class Protected(Refused):
     """Files would be replaced or deleted that have no write permission."""
 
-    def __init__(self, files: Sequence[Path], *, deletes: bool = False) -> None:
-        """`files`: those that exist, at least one. `deletes`: the first is to be deleted."""
+    def __init__(self, files: Mapping[Path, os.stat_result], *, deletes: bool = False) -> None:
+        """`files`: at least one, with its status. `deletes`: the first is to be deleted."""
         self.verb = "delete" if deletes else "replace"
         self.consequence = ""
         """What is kept when the first of them is replaced."""
+        first = next(iter(files))
         if not deletes:
-            status = files[0].stat()
+            status = files[first]
             mode = stat.S_IMODE(status.st_mode)
             self.consequence = f"owner {owner_of(status)} and mode {mode:04o} stay"
         more = f"; so have {len(files) - 1} more files" if len(files) > 1 else ""
         super().__init__(
             f"the file has no write permission{more}",
-            where=str(files[0]),
+            where=str(first),
             do="; ".join(filter(None, [f"it is {self.verb}d with --force", self.consequence])),
         )
 
@@ -80,8 +81,24 @@ def has_write_permission(path: str | Path) -> bool:
 
 def find_protected(paths: Iterable[Path], *, deletes: bool = False) -> Protected | None:
     """The error of the files among these that have no write permission; None if all have."""
-    found = [path for path in paths if os.path.exists(path) and not has_write_permission(path)]
+    found = {path: status for path in paths if (status := _status_if_protected(path)) is not None}
     return Protected(found, deletes=deletes) if found else None
+
+
+def _status_if_protected(path: Path) -> os.stat_result | None:
+    """The status of a file without write permission; None with it, and where there is no file.
+
+    Another program may remove the file and make it anew at any moment: what the system denies for
+    a file that is missing says nothing about the permission.
+    """
+    try:
+        status = os.stat(path)
+        if not status.st_mode & _ANY_WRITE:
+            return status
+        is_denied = not os.access(path, os.W_OK)
+        return status if is_denied and os.path.samestat(status, os.stat(path)) else None
+    except FileNotFoundError:
+        return None
 
 
 def refuse_protected(paths: Iterable[Path], *, deletes: bool = False) -> Protected | None:

@@ -252,11 +252,11 @@ def restore_cursor(
     position: CursorPosition, slots: Sequence[int], rows: Sequence[Memory]
 ) -> tuple[int, int]:
     """Return cursor and top line for a new list."""
-    if position.slot < 0 or not slots:
+    if not slots:
         return 0, 0
     try:
         cursor = slots.index(position.slot)
-    except ValueError:
+    except ValueError:  # it is gone, or was still on its way
         cursor = _find_same_ref(position, slots, rows)
     # At the top of the list, stay there to show new memories.
     if position.cursor == 0 and position.top == 0:

@@ -248,6 +248,21 @@ async def test_a_page_that_failed_is_asked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", 0.01)
+    await lose_the_connection_on_the_way_to_the_end(tmp_path, watch_tells_of_the_end=False)
+
+
+@pytest.mark.slow
+async def test_the_end_that_was_asked_for_is_shown_when_the_store_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole list is asked for anew then, before the page is."""
+    monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", 1_000)
+    await lose_the_connection_on_the_way_to_the_end(tmp_path, watch_tells_of_the_end=True)
+
+
+async def lose_the_connection_on_the_way_to_the_end(
+    tmp_path: Path, *, watch_tells_of_the_end: bool
+) -> None:
     store = SlowMemories(make(6_000))
     store.watch_notices_it = False  # if it came first, the end would be that of the rows here
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -256,6 +271,8 @@ async def test_a_page_that_failed_is_asked_for_again(
         await on.press("G")
         await on.sees("IS NOT CONNECTED")
         store.fault = None
+        if watch_tells_of_the_end:
+            store.changed.set()
         await on.sees("Memory 5999 about")
 
 

@@ -225,7 +225,8 @@ class FormScreen(FittingDialog[Planned | FormDraft]):
             if self._saving:  # stores compare the text with what was read, and no other field
                 library.refresh_files([base.origin.file])
             now = library.follow(base, self._before or library.snapshot)
-            if conflict := change_forms.changed_underneath(base, now, values, self._others):
+            others = library.others(base.ref)
+            if conflict := change_forms.changed_underneath(base, now, values, others):
                 raise conflict
             old, new = (self._form.base or base).ref, now.ref
             changes = [replace(each, ref=new) if each.ref == old else each for each in changes]

@@ -402,7 +402,7 @@ def test_the_same_text_from_another_format_is_not_added_again(tmp_path: Path) ->
 
 
 def engram(folder: Path, *statements: str) -> Path:
-    """The sample storesbase, changed."""
+    """The sample store, with its database changed."""
     shutil.copytree(SAMPLES / "engram", folder)
     with closing(sqlite3.connect(folder / "engram.db")) as db, db:
         for statement in statements:

@@ -201,6 +201,19 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_document(file)
 
 
+def test_a_bundle_that_would_unpack_to_more_than_the_limit_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packed, it is far smaller than the limit."""
+    entries = {"a": bytes(MIB), "b": bytes(MIB)}
+    file = written(tmp_path, b"".join(archive.encode_archive(Archive((), entries))))
+    monkeypatch.setattr(archive, "MAX_BYTES", 2 * MIB)
+    assert set(archive.read_archive(file).entries) == {"a", "b"}
+    monkeypatch.setattr(archive, "MAX_BYTES", 2 * MIB - 1)
+    with pytest.raises(BundleError, match="it is larger than 1 MiB"):
+        archive.read_archive(file)
+
+
 def test_a_manifest_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
