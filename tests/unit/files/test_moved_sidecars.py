@@ -54,6 +54,11 @@ def own_names() -> set[str]:
     return {file.name for folder in folders for file in folder.glob("*.jsonl")}
 
 
+def test_where_a_store_lies_is_noted_only_if_something_is_kept_of_it(tmp_path: Path) -> None:
+    moved_sidecars.note_store(graph(tmp_path / "memory.jsonl", *"AB"))
+    assert not list(tmp_path.rglob(moved_sidecars.PLACES))
+
+
 @pytest.mark.parametrize("name", ["elsewhere/memory.jsonl", "graph.jsonl"])
 def test_a_single_file_that_was_moved(tmp_path: Path, name: str) -> None:
     former = graph(tmp_path / "home" / "memory.jsonl", *"ABCDEF")

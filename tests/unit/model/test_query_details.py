@@ -687,3 +687,25 @@ def test_entities(entity: str, name: str, matches: bool) -> None:
 def test_a_name_that_the_language_does_not_have() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = queries.nonsense
+
+
+def test_a_value_of_another_flag_is_named_with_it_though_one_of_its_own_is_near() -> None:
+    (problem,) = parse_query("has:linked", NOW).problems
+    assert problem.text == "has has no value 'linked' (did you mean is:linked?)"
+
+
+def test_a_value_that_says_itself_what_begins_so_gets_no_second_star() -> None:
+    (condition,) = parse_query("entity:al*", NOW, typing=True).conditions
+    assert condition.values == ("al*",)
+
+
+def test_an_empty_value_in_a_group_ends_where_it_is_closed() -> None:
+    query = parse_query('(tag:"" bee)', NOW)
+    assert [term.text for term in query.terms] == ["bee"]
+
+
+def test_the_end_of_a_period_belongs_to_it() -> None:
+    query = parse_query("until:2026-05-03", NOW)
+    assert query.until is not None
+    assert query.is_within(query.until.time)
+    assert not query.is_within(query.until.time + timedelta(seconds=1))

@@ -119,6 +119,18 @@ def test_a_sidecar_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
     assert "folder" in read_sidecar(tmp_path).fault
 
 
+def test_a_sidecar_that_is_a_link_out_of_the_store_is_not_read(tmp_path: Path) -> None:
+    store, beside = tmp_path / "store", tmp_path / "beside.jsonl"
+    beside.write_text(line("1", {"pinned": True}) + "\n")
+    (store / ".memtui").mkdir(parents=True)
+    sidecar_path(store).symlink_to(beside)
+    found = read_sidecar(store)
+    assert (found.fault, dict(found.entry("1"))) == (
+        "it is a symbolic link to a place outside the store",
+        {},
+    )
+
+
 OLD = "\n".join(
     [
         line("a", {"text": "d1", "updated": "2026-11-21T09:00:00Z", "shard": "s"}),

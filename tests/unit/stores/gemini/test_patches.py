@@ -15,7 +15,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini import detect, target_of
 from memtui.stores.gemini.store import GeminiStore, apply_patch, parse_patch
-from memtui.testing.fixtures import contents
+from memtui.testing.fixtures import contents, open_library
 from tests.samples import SAMPLES
 
 NOTES = "tmp/quarterbell-books/memory"
@@ -239,3 +239,13 @@ def test_a_project_is_called_by_its_folder_wherever_gemini_names_it(tmp_path: Pa
     store = GeminiStore(tmp_path, "gemini")
     names = [store.entity_levels(folder) for folder in ("loft-1", "perch", "unknown", "global")]
     assert names == [("loft",), ("Perch",), ("unknown",), ("global",)]
+
+
+@pytest.mark.parametrize("project", ["nowhere", "..", "perch/memory"])
+def test_a_note_goes_to_no_project_that_gemini_does_not_have(tmp_path: Path, project: str) -> None:
+    (tmp_path / "tmp" / "perch" / "memory").mkdir(parents=True)
+    (tmp_path / "GEMINI.md").write_text("## Gemini Added Memories\n- Bees swarm in May\n")
+    library = open_library(tmp_path)
+    fields = {"content": "Owls hunt at night", "entity": project}
+    with pytest.raises(Refused, match="no project of this name"):
+        library.plan([Change(Act.ADD, library.stores[0].label, fields=fields)])

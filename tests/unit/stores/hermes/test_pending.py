@@ -12,7 +12,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
-from memtui.model import Memory
+from memtui.model import FILE_TIME, FILE_TIME_KEY, Memory
 from memtui.testing.fixtures import contents, memories, open_library
 from memtui.upkeep.proposals import ProposalKind
 
@@ -157,6 +157,13 @@ def test_it_is_headed_by_what_would_be_remembered(
 ) -> None:
     wait(home, **payload)
     assert opened(home)[1].headline == headline
+
+
+def test_without_a_time_of_its_own_it_has_that_of_its_file(home: Path) -> None:
+    file = wait(home, action="add", content="The bell is cracked")
+    assert FILE_TIME_KEY not in opened(home)[1].extra
+    file.write_text(json.dumps({**json.loads(file.read_text()), "created_at": None}))
+    assert opened(home)[1].extra[FILE_TIME_KEY] == FILE_TIME
 
 
 def test_another_form_is_listed_as_unreadable(home: Path) -> None:
