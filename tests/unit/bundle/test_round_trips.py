@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -208,6 +211,23 @@ def test_rows_of_a_stranger_run_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(BundleError):
         rebuild([head, HOSTILE_ROWS[name]], tmp_path / "new.db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_full_text_index_of_former_rows_is_filled(tmp_path: Path) -> None:
+    """A bundle of before holds a database as rows, and the rows of no index."""
+    settings = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "user_version": 0}
+    index = "CREATE VIRTUAL TABLE notes_fts USING fts5(text, content='notes')"
+    records = (
+        {"database": settings},
+        {"kind": "table", "name": "notes", "sql": "CREATE TABLE notes(text)"},
+        {"kind": "virtual", "name": "notes_fts", "sql": index},
+        {"table": "notes", "columns": ["text"]},
+        ["Bees swarm in May"],
+    )
+    rebuild(map(json.dumps, records), tmp_path / "new.db")
+    with contextlib.closing(sqlite3.connect(tmp_path / "new.db")) as db:
+        found = db.execute("SELECT text FROM notes_fts WHERE notes_fts MATCH 'swarm'").fetchall()
+    assert found == [("Bees swarm in May",)]
 
 
 def test_a_place_that_holds_something_is_left_alone(tmp_path: Path) -> None:
