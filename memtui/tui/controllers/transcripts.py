@@ -120,8 +120,6 @@ class TranscriptActions:
     def sessions(self, job: Job) -> Sequence[Session]:
         """The sessions of the programs that are on, as of now: one that has just begun may have
         changed something. Called in a job. Raises Cancelled."""
-        if not self._screen.app.settings.session_programs:
-            return ()
         self._looked = -LOOK_AGAIN
         return self._look(job)
 

@@ -155,7 +155,7 @@ class ComparisonScreen(ListPage[Difference, str | Planned]):
         self._ask()
 
     def _ask(self) -> None:
-        span, self.working = self._span, True
+        span, worker, self.working = self._span, self.worker, True
 
         def done(found: Sequence[Difference]) -> None:
             self.working, self.found = False, found
@@ -166,12 +166,12 @@ class ComparisonScreen(ListPage[Difference, str | Planned]):
             self._show(str(error))
 
         def compared(library: Library, job: Job) -> list[Difference]:
-            self.worker.wait_until_read(job)
+            worker.wait_until_read(job)
             since, until = span.since, span.until
             sessions = self._sessions(job)
             return compare_times(library, since, until, self._filter, job.is_cancelled, sessions)
 
-        self.worker.run(
+        worker.run(
             "compare",
             compared,
             self.if_open(done),
