@@ -16,7 +16,7 @@ from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import TextArea
 
 from tests.source_trees import walk_sources
 
@@ -29,7 +29,6 @@ USED: Mapping[type, tuple[str, ...]] = {
         "_selecting",
     ),
     Widget: ("_border_subtitle",),
-    Input: ("_value",),
     TextArea: ("_rewrap_and_refresh_virtual_size",),
     LinuxDriver: ("_auto_restart", "_must_signal_resume", "_sigcont_application", "_file"),
     Compositor: ("reflow", "render_strips"),
