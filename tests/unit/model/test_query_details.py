@@ -709,3 +709,10 @@ def test_the_end_of_a_period_belongs_to_it() -> None:
     assert query.until is not None
     assert query.is_within(query.until.time)
     assert not query.is_within(query.until.time + timedelta(seconds=1))
+
+
+def test_a_call_ends_before_the_parenthesis_of_its_group() -> None:
+    query = parse_query("(tea OR f(a)) bee", NOW)
+    assert [term.text for term in query.terms] == ["bee"]
+    (group,) = query.groups
+    assert [term.text for term in group.parts if isinstance(term, Term)] == ["tea", "f(a)"]
