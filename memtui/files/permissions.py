@@ -86,19 +86,22 @@ def find_protected(paths: Iterable[Path], *, deletes: bool = False) -> Protected
 
 
 def _status_if_protected(path: Path) -> os.stat_result | None:
-    """The status of a file without write permission; None with it, and where there is no file.
-
-    Another program may remove the file and make it anew at any moment: what the system denies for
-    a file that is missing says nothing about the permission.
-    """
+    """The status of a file without write permission; None with it, and where there is no file."""
     try:
         status = os.stat(path)
-        if not status.st_mode & _ANY_WRITE:
-            return status
-        is_denied = not os.access(path, os.W_OK)
-        return status if is_denied and os.path.samestat(status, os.stat(path)) else None
+    except OSError:
+        return None
+    if not status.st_mode & _ANY_WRITE:
+        return status
+    if os.access(path, os.W_OK):
+        return None
+    try:  # `access` denies also a file that another program has just removed, to make it anew
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except FileNotFoundError:
         return None
+    except OSError:
+        return status
+    return None
 
 
 def refuse_protected(paths: Iterable[Path], *, deletes: bool = False) -> Protected | None:

@@ -152,7 +152,14 @@ def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
         for edit in reversed(plan.edits):
             if edit.kind in TEXTS and edit.path == str(path):
                 return None if edit.after is None else str(edit.after)
-    return read_text(path, root) if os.path.lexists(path) else None
+    try:
+        return read_text_file(path, root)
+    except MissingFile as error:  # also for the moment in which another program replaces it
+        if os.path.islink(path):
+            raise as_refused(error, path) from None
+        return None
+    except UnreadableFile as error:
+        raise as_refused(error, path) from None
 
 
 def read_texts(
