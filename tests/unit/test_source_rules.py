@@ -25,6 +25,7 @@ MAY_WRITE = {
     "cli/store_commands.py",  # the temporary folder of the demo
     "bundle/exporting.py",  # a line of CSV in memory
     "bundle/restoring.py",  # a store that an import makes where there was none
+    "files/permissions.py",  # asks whether a file may be written, and writes nothing
     "files/git_repository.py",  # a temporary folder of its own
     "files/staging.py",  # a file that a person names; a folder, put in its place or thrown away
     "stores/ambient/backup.py",  # a temporary folder of its own
