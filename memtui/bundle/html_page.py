@@ -98,7 +98,7 @@ def _article(memory: Memory, anchors: dict[str, str]) -> Iterator[str]:
     yield f'<article id="{anchors[memory.ref]}"{css}><h3 dir="auto">{_words(heading)}</h3>'
     if one_line(body) not in ("", heading):
         yield f'<p class="text" dir="auto">{_words(body[:MAX_TEXT])}</p>'
-        if more := len(body[MAX_TEXT:]):
+        if (more := len(body) - MAX_TEXT) > 0:
             yield f'<p class="about">{number(more)} more characters</p>'
     about = [memory.shown_type, memory.importance, memory.status]
     about += ["pinned"] if memory.pinned else []

@@ -95,7 +95,7 @@ def _status_if_protected(path: Path) -> os.stat_result | None:
         return status
     if os.access(path, os.W_OK):
         return None
-    try:  # `access` denies also a file that another program has just removed, to make it anew
+    try:  # `access` also denies a file that another program has just removed, to make it anew
         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except FileNotFoundError:
         return None

@@ -154,11 +154,10 @@ def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
                 return None if edit.after is None else str(edit.after)
     try:
         return read_text_file(path, root)
-    except MissingFile as error:  # also for the moment in which another program replaces it
-        if os.path.islink(path):
-            raise as_refused(error, path) from None
-        return None
     except UnreadableFile as error:
+        # Missing perhaps only for the moment in which another program replaces it.
+        if isinstance(error, MissingFile) and not os.path.islink(path):
+            return None
         raise as_refused(error, path) from None
 
 

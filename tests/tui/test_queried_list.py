@@ -244,25 +244,15 @@ async def test_all_are_marked_also_where_one_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_page_that_failed_is_asked_for_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("seconds", "watch_reports_it"),
+    [(0.01, False), (1_000, True)],
+    ids=["its page is asked for again", "the whole list is asked for anew"],
+)
+async def test_the_end_is_shown_when_a_store_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, watch_reports_it: bool
 ) -> None:
-    monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", 0.01)
-    await lose_the_connection_on_the_way_to_the_end(tmp_path, watch_tells_of_the_end=False)
-
-
-@pytest.mark.slow
-async def test_the_end_that_was_asked_for_is_shown_when_the_store_is_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The whole list is asked for anew then, before the page is."""
-    monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", 1_000)
-    await lose_the_connection_on_the_way_to_the_end(tmp_path, watch_tells_of_the_end=True)
-
-
-async def lose_the_connection_on_the_way_to_the_end(
-    tmp_path: Path, *, watch_tells_of_the_end: bool
-) -> None:
+    monkeypatch.setattr("memtui.tui.controllers.queried.RETRY_SECONDS", seconds)
     store = SlowMemories(make(6_000))
     store.watch_notices_it = False  # if it came first, the end would be that of the rows here
     async with stage(tmp_path, (110, 30), open_library=opened(store)) as on:
@@ -271,7 +261,7 @@ async def lose_the_connection_on_the_way_to_the_end(
         await on.press("G")
         await on.sees("IS NOT CONNECTED")
         store.fault = None
-        if watch_tells_of_the_end:
+        if watch_reports_it:
             store.changed.set()
         await on.sees("Memory 5999 about")
 

@@ -213,8 +213,8 @@ def test_rows_of_a_stranger_run_nothing(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_full_text_index_of_former_rows_is_filled(tmp_path: Path) -> None:
-    """A bundle of before holds a database as rows, and the rows of no index."""
+def test_a_full_text_index_is_filled_from_the_rows_of_its_table(tmp_path: Path) -> None:
+    """Older bundles hold a database as rows, without those of its indexes."""
     settings = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "user_version": 0}
     index = "CREATE VIRTUAL TABLE notes_fts USING fts5(text, content='notes')"
     records = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -31,22 +29,6 @@ def test_a_save_asks_for_the_permission_of_the_file_itself(tmp_path: Path) -> No
     assert (file.read_text(), file.stat().st_mode & 0o777) == ("two\n", 0o444)
     with pytest.raises(Protected):  # the permission was for that block only
         refuse_protected([file])
-
-
-@pytest.mark.slow
-def test_a_file_that_is_removed_and_made_anew_meanwhile_has_its_permission(tmp_path: Path) -> None:
-    """Some programs write a file so; what is missing for a moment is not protected."""
-    file = tmp_path / "items.json"
-    program = (
-        f"from pathlib import Path\nfile = Path({str(file)!r})\n"
-        "while True:\n    file.write_text('[]')\n    file.unlink()"
-    )
-    with subprocess.Popen([sys.executable, "-c", program]) as other:
-        try:
-            for _ in range(20_000):
-                refuse_protected([file])
-        finally:
-            other.kill()
 
 
 def test_no_permission_helps_in_a_closed_folder(tmp_path: Path) -> None:

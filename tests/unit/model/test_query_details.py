@@ -689,17 +689,17 @@ def test_a_name_that_the_language_does_not_have() -> None:
         _ = queries.nonsense
 
 
-def test_a_value_of_another_flag_is_named_with_it_though_one_of_its_own_is_near() -> None:
+def test_a_value_of_another_field_is_suggested_before_a_similar_one_of_its_own() -> None:
     (problem,) = parse_query("has:linked", NOW).problems
     assert problem.text == "has has no value 'linked' (did you mean is:linked?)"
 
 
-def test_a_value_that_says_itself_what_begins_so_gets_no_second_star() -> None:
+def test_a_typed_value_that_ends_with_a_star_gets_no_second_one() -> None:
     (condition,) = parse_query("type:dec*", NOW, typing=True).conditions
     assert condition.values == ("dec*",)
 
 
-def test_an_empty_value_in_a_group_ends_where_it_is_closed() -> None:
+def test_an_empty_value_ends_with_its_quotes() -> None:
     query = parse_query('(tag:"" bee)', NOW)
     assert [term.text for term in query.terms] == ["bee"]
 
@@ -711,7 +711,7 @@ def test_the_end_of_a_period_belongs_to_it() -> None:
     assert not query.is_within(query.until.time + timedelta(seconds=1))
 
 
-def test_a_call_ends_before_the_parenthesis_of_its_group() -> None:
+def test_a_word_with_parentheses_ends_before_the_one_that_closes_its_group() -> None:
     query = parse_query("(tea OR f(a)) bee", NOW)
     assert [term.text for term in query.terms] == ["bee"]
     (group,) = query.groups
