@@ -34,9 +34,9 @@ class Protected(Refused):
             status = files[first]
             mode = stat.S_IMODE(status.st_mode)
             self.consequence = f"owner {owner_of(status)} and mode {mode:04o} stay"
-        more = f"; so have {len(files) - 1} more files" if len(files) > 1 else ""
+        which = f"it and {len(files) - 1} more have" if len(files) > 1 else "the file has"
         super().__init__(
-            f"the file has no write permission{more}",
+            f"{which} no write permission",
             where=str(first),
             do="; ".join(filter(None, [f"it is {self.verb}d with --force", self.consequence])),
         )
